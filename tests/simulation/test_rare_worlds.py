@@ -10,11 +10,19 @@ from typing import Any
 import pytest
 
 from barnabas.protocol.api_keys import ApiKey
-from barnabas.protocol.messages import DescribeShareGroupOffsetsResponse, ShareAcknowledgeResponse, ShareFetchResponse
+from barnabas.protocol.messages import (
+    DescribeShareGroupOffsetsResponse,
+    ListOffsetsResponse,
+    ShareAcknowledgeResponse,
+    ShareFetchResponse,
+)
 from barnabas.records.builder import build_batch
+from barnabas.simulation.world import World
 from tests.simulation import checkers
 from tests.simulation.cluster import run
+from tests.simulation.cluster_client import NobodyToAsk
 from tests.simulation.cluster_plan import ClusterPlan
+from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition, TimeLookup
 from tests.simulation.share_drain import ShareDrain
 from tests.simulation.share_history import Hold, Leader, Record, ShareHistory
@@ -114,6 +122,33 @@ def test_a_record_behind_the_end_of_the_last_reading_is_not_called_seen(
     client: Any = Delivers()
     asyncio.run(ShareReader(history, random.Random(0), lambda _: LEADER).fetch(client, P, wait_ms=0))
     assert history.seen[P] == seen
+
+
+class LateToKnow:
+    """A cluster one of whose brokers does not know a topic when it is asked first; the log is empty."""
+
+    def __init__(self, later: int) -> None:
+        self.left = later
+
+    async def request(self, *asked: Any) -> ListOffsetsResponse:
+        if self.left:
+            self.left -= 1
+            await asyncio.sleep(1.0)
+            raise NobodyToAsk("t-0 has no leader")
+        of = ListOffsetsResponse
+        found = of.ListOffsetsPartitionResponse(partition_index=0, offset=0)
+        return of(topics=[of.ListOffsetsTopicResponse(name="t", partitions=[found])])
+
+
+def test_the_last_reading_waits_for_a_broker_that_does_not_know_a_topic_yet() -> None:
+    """Seed 8002541 of three nodes: the last creation was committed, and one of two brokers had heard of it."""
+    late: Any = LateToKnow(2)
+    history = History(final_topics={"t"})
+    World(1).play(FinalReading(late, history).read_recreated(P))
+    assert history.final_recreated == []
+    never: Any = LateToKnow(100)
+    with pytest.raises(NobodyToAsk):
+        World(1).play(FinalReading(never, History(final_topics={"t"})).read_recreated(P))
 
 
 class HeldAtFirst(Delivers):
