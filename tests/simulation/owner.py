@@ -99,9 +99,11 @@ class Owner:
                 lease.until = min(lease.until, asyncio.get_running_loop().time())
 
     def prolong(self, until: float) -> None:
-        """Note that the coordinator has said that all of these are owned."""
+        """Note that the coordinator has said that all of these are owned, which an answer that comes after that time no longer says."""
         now = asyncio.get_running_loop().time()
         self.history.member_epochs[self.member_id] = self.epoch
+        if until < now:
+            return
         for key, lease in self._owned.items():
             # Behind the end of its lease another member may have had the partition: then this is a new one.
             if lease is None or lease.until < now:
