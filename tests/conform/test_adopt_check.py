@@ -11,9 +11,10 @@ from apache_kafka import ApacheKafka
 from click.testing import CliRunner
 
 import barnabas
-from barnabas.client.admin import Admin, ConfigChange, ConfigResource, NewTopic, ResourceType
+from barnabas.client.admin import Admin, ConfigChange, ConfigResource, NewTopic, ResourceType, result
 from barnabas.log.meta_properties import META_PROPERTIES, MetaProperties
 from barnabas.main import command_group
+from tests.cluster.waiting import wait_for
 
 pytestmark = [pytest.mark.conform, pytest.mark.timeout(300)]
 
@@ -28,12 +29,26 @@ def whats(data: dict[str, Any], verdict: str) -> set[str]:
     return {each["what"] for each in data["findings"] if each["verdict"] == verdict}
 
 
+def until_known(admin: Admin, resource: ConfigResource, wanted: dict[str, str]) -> None:
+    """Wait until the broker that is asked describes these values."""
+
+    def is_known() -> bool:
+        found = result(admin.describe_configs([resource], names=list(wanted))[resource])
+        return {each.name: each.value for each in found} == wanted
+
+    wait_for(f"the settings of {resource.name}", is_known)
+
+
 def test_a_healthy_node_of_apache_kafka(tmp_path: Path) -> None:
     with ApacheKafka(tmp_path, heap="400m", settings={"num.io.threads": "9"}) as kafka:
         with Admin(kafka.bootstrap_servers) as admin:
-            admin.create_topics([NewTopic("orders", 3, configs={"preallocate": "true", "retention.ms": "3600000"})])
-            resource = ConfigResource(ResourceType.BROKER, "1")
-            admin.alter_configs({resource: [ConfigChange("num.network.threads", "4")]})
+            of_topic = {"preallocate": "true", "retention.ms": "3600000"}
+            result(admin.create_topics([NewTopic("orders", 3, configs=of_topic)])["orders"])
+            broker = ConfigResource(ResourceType.BROKER, "1")
+            assert admin.alter_configs({broker: [ConfigChange("num.network.threads", "4")]})[broker] is None
+            # The controller has them; the broker knows them when it has read so far in the metadata log.
+            until_known(admin, broker, {"num.network.threads": "4"})
+            until_known(admin, ConfigResource(ResourceType.TOPIC, "orders"), of_topic)
         file = str(tmp_path / "server.properties")
         code, data = check(kafka.bootstrap_servers, "--config", file)
         assert (code, whats(data, "blocks"), data["not_looked_at"]) == (0, set(), [])
