@@ -163,12 +163,14 @@ class SimulatedCluster:
             )
             for n in range(plan.transactors)
         ]
-        group_coordinator_of = partial(self._coordinator_of, OFFSETS_TOPIC)
+        self._group_coordinator_of = partial(self._coordinator_of, OFFSETS_TOPIC)
         self.members = [
-            Member(f"m{n}", ["t", "x"], history, rng(f"m{n}"), group_coordinator_of) for n in range(plan.members)
+            Member(f"m{n}", ["t", "x"], history, rng(f"m{n}"), self._group_coordinator_of) for n in range(plan.members)
         ]
         self.classic_members = [
-            ClassicMember(f"c{n}", [*self.partitions, *self.transacted], history, rng(f"c{n}"), group_coordinator_of)
+            ClassicMember(
+                f"c{n}", [*self.partitions, *self.transacted], history, rng(f"c{n}"), self._group_coordinator_of
+            )
             for n in range(plan.classic_members)
         ]
         self.share_members = [
@@ -320,8 +322,9 @@ class SimulatedCluster:
             workers.append(self._mover())
         if self.plan.has_moving_voters:
             workers.append(VoterMover(CLUSTER_ID, self.history, self.world.random("mover of voters")))
-        group_coordinator_of = partial(self._coordinator_of, OFFSETS_TOPIC)
-        workers.append(OffsetWatcher(self.committers, self.history, group_coordinator_of, self.plan.watch_seconds))
+        workers.append(
+            OffsetWatcher(self.committers, self.history, self._group_coordinator_of, self.plan.watch_seconds)
+        )
         if self.members or self.classic_members:
             workers.append(Straggler(self.history, self.world.random("straggler")))
         if self.transactors:

@@ -99,7 +99,7 @@ class Owner:
                 lease.until = min(lease.until, asyncio.get_running_loop().time())
 
     def prolong(self, until: float) -> None:
-        """Note that the coordinator has said that all of these are owned, which an answer that comes after that time no longer says."""
+        """Note that the coordinator has said that all of these are owned until then. An answer that comes later says nothing."""
         now = asyncio.get_running_loop().time()
         self.history.member_epochs[self.member_id] = self.epoch
         if until < now:

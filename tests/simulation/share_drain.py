@@ -93,9 +93,7 @@ class ShareDrain:
         if group.error_code or not group.topics or group.topics[0].partitions[0].error_code != ErrorCode.NONE:
             return -1
         found = group.topics[0].partitions[0]
-        if found.lag < 0:
-            return -1
         log_start, _ = self._history.final_bounds[partition]
-        if found.lag <= log_start - found.start_offset and not unfinished(self._history, partition):
+        if 0 < found.lag <= log_start - found.start_offset and not unfinished(self._history, partition):
             return 0
         return int(found.lag)

@@ -24,6 +24,7 @@ from tests.simulation.cluster_client import NobodyToAsk
 from tests.simulation.cluster_plan import ClusterPlan
 from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition, TimeLookup
+from tests.simulation.owner import Owner
 from tests.simulation.share_drain import ShareDrain
 from tests.simulation.share_history import Hold, Leader, Record, ShareHistory
 from tests.simulation.share_member import ShareReader
@@ -149,6 +150,21 @@ def test_the_last_reading_waits_for_a_broker_that_does_not_know_a_topic_yet() ->
     never: Any = LateToKnow(100)
     with pytest.raises(NobodyToAsk):
         World(1).play(FinalReading(never, History(final_topics={"t"})).read_recreated(P))
+
+
+@pytest.mark.parametrize(("until", "leases"), [(3.0, 1), (0.5, 0)])
+def test_an_answer_that_comes_after_the_session_begins_no_lease(until: float, leases: int) -> None:
+    """Seed 8010968 of three nodes: the answer to a heartbeat took longer than the session, and another member owned the partition."""
+    history = History()
+    owner = Owner("c0", "g", history, random.Random(0), lambda _: None)
+
+    async def hears_after_a_second() -> None:
+        owner.follow([("x", 0)])
+        await asyncio.sleep(1.0)
+        owner.prolong(until)
+
+    World(1).play(hears_after_a_second())
+    assert len(history.leases) == leases
 
 
 class HeldAtFirst(Delivers):
